@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from rich.console import Console
@@ -60,7 +60,7 @@ def _marks(each: Algorithm) -> tuple[tuple[str, bool], ...]:
 
 
 def _print_options(console: Console, chosen: Algorithm) -> None:
-    types = get_type_hints(chosen.options)
+    types = chosen.option_types
     if not fields(chosen.options):
         console.print("It has no options.")
         return

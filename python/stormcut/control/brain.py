@@ -273,7 +273,8 @@ class Brain:
             _with(known.undos, topology, _overriding(undo, known.orders)),
             known.orders,
         )
-        return preview_document(described, self._preview(described.state, known))
+        governed = self._preview(described.state, known)
+        return preview_document(described, governed, self._left.machines.shared)
 
     def _preview(self, state: ClusterState, known: _Known) -> Governed:
         """Return what a round would decide now; nothing remembers it."""

@@ -98,13 +98,15 @@ class Snapshot:
         return executors_left(state, drained_nodes(state, self.orders, self.policy))
 
 
-def preview_document(described: Described, governed: Governed) -> dict[str, Any]:
-    """Return as JSON values what would be planned for a state."""
+def preview_document(
+    described: Described, governed: Governed, shared: Mapping[str, SharedMachine]
+) -> dict[str, Any]:
+    """Return as JSON values what would be planned for a state, on which machines are shared."""
     return {
         "version": PREVIEW_VERSION,
         "described_ms": described.moment_ms,
         "fingerprint": described.state.fingerprint(),
-        **_lines(governed),
+        **_lines(governed, shared),
     }
 
 
@@ -188,41 +190,52 @@ def withheld(instructions: Decisions) -> list[tuple[Decision, Withheld]]:
     return [(decision, reason) for decision, reason in both if isinstance(reason, Withheld)]
 
 
-def _lines(governed: Governed, shared: Mapping[str, SharedMachine] | None = None) -> dict[str, Any]:
+def _lines(governed: Governed, shared: Mapping[str, SharedMachine]) -> dict[str, Any]:
     """Return what is done, what is withheld, and under which names it can be approved.
 
-    Where several nodes share a machine, the head-room told is the machine's if that is less: no
-    node has a share of its own, and decisions go by what nodes declare.
+    Where several nodes share a machine, a head-room is the machine's if that is less: no node has a
+    share of its own, and decisions go by what nodes declare.
     """
     offered, forced = governed.offered, governed.forced
     is_done = bool(governed.approved)
     entries = lines(governed.instructions, {change.topology: change for change in governed.changes})
     return {
         "proposal": None if offered is None or is_done else offered.name,
-        "withheld": [_withheld_line(each, offered) for each in governed.withheld],
-        "override": None if forced is None or is_done else _forced_lines(forced),
+        "withheld": [_withheld_line(each, offered, shared) for each in governed.withheld],
+        "override": None if forced is None or is_done else _forced_lines(forced, shared),
         **entries,
-        "topologies": [_limited(each, shared or {}) for each in entries["topologies"]],
+        "topologies": [_limited(each, shared) for each in entries["topologies"]],
     }
 
 
 def _limited(line: dict[str, Any], shared: Mapping[str, SharedMachine]) -> dict[str, Any]:
-    """Return a decision with the head-room that shared machines leave to where it runs then."""
-    its = {shared[node] for node, *_ in line["workers"] if node in shared}
-    if not its or line["after"]["headroom"] is None:
-        return line
+    """Return a decision with the head-room that shared machines leave where it runs."""
+    return {
+        **line,
+        "before": _limited_figures(line["before"], line["former"], shared),
+        "after": _limited_figures(line["after"], line["workers"], shared),
+    }
+
+
+def _limited_figures(
+    figures: dict[str, Any] | None, workers: Sequence[Any], shared: Mapping[str, SharedMachine]
+) -> dict[str, Any] | None:
+    its = {shared[node] for node, *_ in workers if node in shared}
+    if figures is None or figures["headroom"] is None or not its:
+        return figures
     least = min(its, key=lambda machine: machine.headroom)
-    if least.headroom >= line["after"]["headroom"]:
-        return line
-    limit = {"headroom": least.headroom, "fullest": f"CPU of {least.name}"}
-    return {**line, "after": {**line["after"], **limit}}
+    if least.headroom >= figures["headroom"]:
+        return figures
+    return {**figures, "headroom": least.headroom, "fullest": f"CPU of {least.name}"}
 
 
-def _withheld_line(held: Withheld, offered: Proposal | None) -> dict[str, Any]:
+def _withheld_line(
+    held: Withheld, offered: Proposal | None, shared: Mapping[str, SharedMachine]
+) -> dict[str, Any]:
     topology = held.proposed.topology
     guards = {} if offered is None else offered.guards
     return {
-        **line(held.proposed),
+        **_limited(line(held.proposed), shared),
         "waits_for": held.guard.key,
         "answer": "never" if held.is_final else "wait",
         "guard": held.guard.value,
@@ -231,11 +244,11 @@ def _withheld_line(held: Withheld, offered: Proposal | None) -> dict[str, Any]:
     }
 
 
-def _forced_lines(forced: Proposal) -> dict[str, Any]:
+def _forced_lines(forced: Proposal, shared: Mapping[str, SharedMachine]) -> dict[str, Any]:
     firm = {guard.key for guard in FIRM}
     guards = {key for keys in forced.guards.values() for key in keys} - firm
     return {
         "proposal": forced.name,
         "guards": sorted(guards),
-        "topologies": [line(decision) for decision in forced.decisions],
+        "topologies": [_limited(line(decision), shared) for decision in forced.decisions],
     }

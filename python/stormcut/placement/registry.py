@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -195,6 +196,11 @@ class Algorithm:
         """Frozen dataclass of its options; checks their values itself."""
         options: type[Any] = _loaded(self.module).Options
         return options
+
+    @cached_property
+    def option_types(self) -> Mapping[str, Any]:
+        """Types of its options; evaluating annotations takes as long as a small placement."""
+        return get_type_hints(self.options)
 
     @property
     def place(self) -> Callable[[Problem, np.random.Generator, Any], Placement]:
@@ -435,7 +441,7 @@ def parse_options(algorithm: Algorithm, given: Mapping[str, str]) -> Any:
     InvalidInput
         It has no such option, or the value is not allowed; names what is.
     """
-    types = get_type_hints(algorithm.options)
+    types = algorithm.option_types
     names = [field.name for field in fields(algorithm.options)]
     for key in given:
         if key not in names:

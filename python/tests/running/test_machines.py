@@ -223,17 +223,37 @@ def test_the_head_room_told_is_the_shared_machine_s_and_no_decision_hangs_on_it(
     assert moved[190.0] == moved[100.0]
 
 
+def test_before_and_after_of_what_waits_or_would_be_count_the_shared_machine_too():
+    """A plan that waited told 33.8 where the status told 1.0."""
+    slots = [Slot("n0", 6700), Slot("n1", 6700)]
+    running = dealt(topology("t", (4, 4), acker=False), slots)
+    profiles = {"t": told(running, machine="boot", used=200.0)}
+    stage = Stage(ClusterState(supervisors(2), (running,)), profiles, Policy(Mode.ADVISE))
+    stage.round()
+    outlook = stage.brain.outlook(settled=False)
+    (waits,) = outlook["withheld"]
+    (shown,) = stage.brain.preview("t", profiles["t"], None)["withheld"]
+    (forced,) = outlook["override"]["topologies"]
+    for line in (waits, shown, forced):
+        for moment in ("before", "after"):
+            assert line[moment]["headroom"] == pytest.approx(1.0)
+            assert line[moment]["fullest"] == "CPU of the machine of h0, h1"
+
+
 def test_the_smaller_of_a_topology_s_and_its_shared_machine_s_head_room_is_told():
-    after = {"headroom": 1.5, "fullest": "CPU of node n0"}
-    line = {"workers": [["n0", 6700, [1]], ["n1", 6700, [2]]], "after": after}
+    figures, workers = {"headroom": 1.5, "fullest": "CPU of node n0"}, [["n0", 1, [1]]]
+    line = {"before": None, "former": [], "after": figures, "workers": [*workers, ["n1", 1, [2]]]}
 
     def with_room(host, times):
         return SharedMachine((host,), times * 50.0, 50.0, 50.0)
 
     for times in (1.5, 2.0):
-        assert _limited(line, {"n0": with_room("h0", times)}) is line
+        assert _limited(line, {"n0": with_room("h0", times)}) == line
     machines = {f"n{at}": with_room(f"h{at}", times) for at, times in enumerate((1.4, 1.2, 1.0))}
-    found = _limited(line, machines)
-    assert found == {**line, "after": {"headroom": 1.2, "fullest": "CPU of the machine of h1"}}
+    of_h1 = {"headroom": 1.2, "fullest": "CPU of the machine of h1"}
+    assert _limited(line, machines) == {**line, "after": of_h1}
+    both = {**line, "before": figures, "former": workers}
+    of_h0 = {"headroom": 1.4, "fullest": "CPU of the machine of h0"}
+    assert _limited(both, machines) == {**line, "before": of_h0, "former": workers, "after": of_h1}
     unknown = {**line, "after": {"headroom": None}}
-    assert _limited(unknown, machines) is unknown
+    assert _limited(unknown, machines) == unknown
