@@ -414,10 +414,16 @@ def damaged(folder: Path, whole: bytes) -> list[Path]:
     return [dangling, cut, noise]
 
 
-@pytest.mark.parametrize("master", [None, pytest.param("local[2]", marks=pytest.mark.spark)])
-def test_logs_that_cannot_be_read_are_named_and_the_others_used(
-    tmp_path: Path, master: str | None
-) -> None:
+def test_logs_that_cannot_be_read_are_named_and_the_others_used(tmp_path: Path) -> None:
+    check_that_damaged_logs_are_named(tmp_path, None)
+
+
+@pytest.mark.spark
+def test_spark_names_logs_that_cannot_be_read_too(tmp_path: Path, session: object) -> None:
+    check_that_damaged_logs_are_named(tmp_path, "local[2]")
+
+
+def check_that_damaged_logs_are_named(tmp_path: Path, master: str | None) -> None:
     lines = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 70, 10))
     write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
     whole = profile_logs([tmp_path / "logs"], tmp_path / "whole")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -68,22 +69,21 @@ def test_a_session_leaves_nothing_behind(
         pytest.fail("another test left its session open")
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     environment = dict(os.environ)
-    for _ in range(2):
-        with spark_session("local[1]") as outer, spark_session("local[1]") as inner:
-            assert inner is outer
-            assert inner.range(3).count() == 3
-            started = {child.pid for child in psutil.Process().children(recursive=True)} - before
-            listening = [
-                connection.laddr.ip
-                for pid in started
-                for connection in psutil.Process(pid).net_connections("tcp")
-                if connection.status == psutil.CONN_LISTEN
-            ]
-            assert listening
-            assert {ip.removeprefix("::ffff:") for ip in listening} <= {"127.0.0.1", "::1"}
-            scratch = Path(outer.conf.get("spark.local.dir"))
-            assert scratch.is_dir()
-        assert not scratch.exists()
+    with spark_session("local[1]") as outer, spark_session("local[1]") as inner:
+        assert inner is outer
+        assert inner.range(3).count() == 3
+        started = {child.pid for child in psutil.Process().children(recursive=True)} - before
+        listening = [
+            connection.laddr.ip
+            for pid in started
+            for connection in psutil.Process(pid).net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        assert listening
+        assert {ip.removeprefix("::ffff:") for ip in listening} <= {"127.0.0.1", "::1"}
+        scratch = Path(outer.conf.get("spark.local.dir"))
+        assert scratch.is_dir()
+    assert not scratch.exists()
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
     assert dict(os.environ) == environment
     assert list(tmp_path.iterdir()) == []
@@ -91,12 +91,11 @@ def test_a_session_leaves_nothing_behind(
 
 
 @pytest.mark.spark
-def test_classes_come_from_the_archive_that_setup_wrote() -> None:
-    with spark_session("local[1]") as spark:
-        spark.range(3).collect()
-        jvm = str(spark.sparkContext._gateway.proc.pid)
-        command = [java_home() / "bin" / "jcmd", jvm, "PerfCounter.print"]
-        counters = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def test_classes_come_from_the_archive_that_setup_wrote(spark: Any) -> None:
+    spark.range(3).collect()
+    jvm = str(spark.sparkContext._gateway.proc.pid)
+    command = [java_home() / "bin" / "jcmd", jvm, "PerfCounter.print"]
+    counters = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     (shared,) = re.findall(r"^java\.cls\.sharedLoadedClasses=(\d+)$", counters, re.MULTILINE)
     # Java's own archive holds some 1,300 classes, none of Spark's.
     assert int(shared) > 5_000
