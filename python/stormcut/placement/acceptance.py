@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class NoMove(Enum):
-    """The algorithm leaves every executor on its node."""
+    """What the algorithm proposes is no answer."""
 
     STAYS = "the algorithm leaves it where it runs"
+    LESSENS_NOTHING = "what the algorithm proposes would not lessen what calls for a move"
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,9 @@ Condition = Skew | Overuse | Imbalance | Saving
 Passing = Pause | Unconfirmed
 Ground = Condition | Passing | NoMove
 
+#: Measures of conditions differ by less for no reason.
+SLIGHT = 1e-9
+
 
 @dataclass(frozen=True)
 class MoveTiming:
@@ -145,3 +149,26 @@ def pause(moment: MoveTiming, least: float) -> Pause | None:
     if moment.since_change is None or moment.since_change >= least:
         return None
     return Pause(moment.since_change, least)
+
+
+def lessens(now: Condition, then: Condition | None) -> bool:
+    """Return whether after a move what called for it is gone, or less severe.
+
+    A rule that moves all the same may move executors back and forth for ever.
+    """
+    if then is None:
+        return True
+    (kind, measure), (kind_then, measure_then) = _severity(now), _severity(then)
+    return kind_then < kind or (kind_then == kind and measure_then < measure - SLIGHT)
+
+
+def _severity(condition: Condition) -> tuple[int, float]:
+    match condition:
+        case Skew():
+            return 2, condition.means
+        case Overuse():
+            return 2, condition.share - condition.most
+        case Imbalance():
+            return 1, condition.difference
+        case Saving():
+            return 0, condition.now

@@ -339,12 +339,23 @@ def test_no_history_breaks_a_promise(part, request, storm_oracle):
     profile = request.config.getoption("--hypothesis-profile")
     moves, histories = 0, SIZES.get(profile, USUAL)
     for number in range(histories):
-        world = World(1000 * part + number, storm_oracle)
-        for _ in range(ROUNDS):
-            world.clock.seconds += world.random.choice((10, 10, 40, 90, 400))
-            world.happens()
-            world.round(is_late=world.random.random() < 0.25)
-        assert world.settles(), f"seed {1000 * part + number}"
-        moves += world.moves
+        moves += play_history(1000 * part + number, storm_oracle)
     # In a few histories nothing may be worth a move.
     assert moves or histories < USUAL
+
+
+@pytest.mark.parametrize("seed", [5404, 8259])
+def test_what_an_own_rule_moves_comes_to_rest(seed, storm_oracle):
+    """StroMAX moved executors back and forth for ever: a pin or a budget held the others."""
+    assert play_history(seed, storm_oracle)
+
+
+def play_history(seed, storm):
+    """Play a history to its end, and return how many moves there were."""
+    world = World(seed, storm)
+    for _ in range(ROUNDS):
+        world.clock.seconds += world.random.choice((10, 10, 40, 90, 400))
+        world.happens()
+        world.round(is_late=world.random.random() < 0.25)
+    assert world.settles(), f"seed {seed}"
+    return world.moves

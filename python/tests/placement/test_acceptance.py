@@ -23,6 +23,7 @@ from stormcut.placement.acceptance import (
     Saving,
     Skew,
     Unconfirmed,
+    lessens,
 )
 from stormcut.placement.registry import ALGORITHMS, algorithm, parse_options
 from stormcut.placement.solve import solve
@@ -96,6 +97,29 @@ def test_who_stays_does_not_move(name):
     crowded = on(0, 0, 0, 0)
     _, verdict = judged(name, PAIRS, crowded, crowded)
     assert (verdict.accepts, verdict.reason) == (False, NoMove.STAYS)
+
+
+#: Ever less severe.
+SEVERITIES = (
+    Skew("a", 2.0, 1.12),
+    Skew("b", 1.5, 1.12),
+    Imbalance("a", "b", 0.5, 0.3),
+    Imbalance("b", "a", 0.4, 0.3),
+    Saving(10.0, 5.0, 0.05),
+    None,
+)
+
+
+@pytest.mark.parametrize("at", range(len(SEVERITIES) - 1))
+def test_a_move_lessens_what_called_for_it(at):
+    now = SEVERITIES[at]
+    assert [lessens(now, then) for then in SEVERITIES] == [n > at for n in range(len(SEVERITIES))]
+
+
+def test_an_overuse_is_as_severe_as_it_is_above_what_is_right():
+    now = Overuse("a", 0.95, 0.9)
+    assert lessens(now, Overuse("b", 0.84, 0.8))
+    assert not lessens(now, Overuse("b", 0.94, 0.8))
 
 
 # ---------------------------------------------------------------- StroMAX

@@ -12,7 +12,7 @@ from stormcut.control.decide.worth import WorthVerdict, verdict
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
-from stormcut.placement.acceptance import Acceptance, MoveTiming
+from stormcut.placement.acceptance import Acceptance, MoveTiming, NoMove, lessens
 from stormcut.placement.registry import algorithm, parse_options
 
 
@@ -82,6 +82,8 @@ class Rules:
     ) -> WorthVerdict:
         """Return whether running topologies that are one problem shall move by the own rule.
 
+        What called for the move must be less severe after it, whatever the rule says.
+
         Parameters
         ----------
         joint : tuple of str
@@ -93,4 +95,7 @@ class Rules:
         held = self._memory.held(joint, measured, condition, self._pace.changed_at(joint))
         moment = MoveTiming(self._pace.since_change(joint), held)
         verdict = self._own.verdict(problem, present, proposed, moment, self._options)
+        then = self._own.condition(problem, proposed, proposed, self._options)
+        if verdict.accepts and condition and not lessens(condition, then):
+            return WorthVerdict(False, NoMove.LESSENS_NOTHING)
         return WorthVerdict(verdict.accepts, verdict.reason)

@@ -25,6 +25,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import executor_nodes, inter_node_tuples_per_second, moves_executors
 from stormcut.placement.acceptance import (
+    SLIGHT,
     AcceptanceVerdict,
     Condition,
     Imbalance,
@@ -41,9 +42,6 @@ from stormcut.placement.algorithms.bframework.online import high
 from stormcut.placement.algorithms.bframework.partitioner import UNKNOWN
 from stormcut.placement.algorithms.bframework.place import Options
 from stormcut.placement.packing.groups import fold
-
-#: Sums of loads differ by less for no reason.
-SLIGHT = 1e-9
 
 
 def condition(
