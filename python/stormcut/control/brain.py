@@ -274,7 +274,7 @@ class Brain:
             known.orders,
         )
         governed = self._preview(described.state, known)
-        return preview_document(described, governed, self._left.machines.shared)
+        return preview_document(self._snapshot(described), governed)
 
     def _preview(self, state: ClusterState, known: _Known) -> Governed:
         """Return what a round would decide now; nothing remembers it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from stormcut.control.decide.decision import Guard
 from stormcut.control.gate.guards import FIRM
 from stormcut.control.orders import Orders, Override, Undo
 from stormcut.control.review.trail import Step, way_back
@@ -216,7 +217,7 @@ def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
             what = f"cannot go back to where it ran before: {withheld['reason']}"
             raise InvalidInput(what, topology)
         if withheld["answer"] == "never":
-            what = f"is not sent back: {withheld['guard']}"
+            what = f"is not sent back: {_barred(preview, withheld) or withheld['guard']}"
             if withheld["waits_for"] in {guard.key for guard in FIRM}:
                 raise InvalidInput(f"{what}; nothing overrides that", topology)
             raise InvalidInput(f"{what}; to do it all the same: --override REASON", topology)
@@ -226,6 +227,16 @@ def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
     if line is None or line.get("evidence") != "undone":
         why = "it does not run now" if line is None else line["reason"]
         raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
+
+
+def _barred(preview: Mapping[str, Any], line: Mapping[str, Any]) -> str:
+    """Return which nodes that a change would use are barred, empty if that is not in its way."""
+    if line["waits_for"] != Guard.DRAINED.key:
+        return ""
+    # Brains that are older than this command do not say.
+    why = preview.get("barred", {})
+    begun = {worker[0] for worker in line["workers"] if worker not in line["former"]}
+    return ", ".join(sorted(text for node, text in why.items() if node in begun))
 
 
 def check_fresh(document: Mapping[str, Any], now_s: float) -> None:

@@ -90,6 +90,19 @@ class Snapshot:
             return []
         return [asdict(each) for each in rollout.progress(self.described.state, self.now_s)]
 
+    def barred(self) -> dict[str, str]:
+        """Return why nothing may start on nodes, by id: which node it is, and in what state."""
+        if self.described is None:
+            return {}
+        state = self.described.state
+        states = {
+            **dict.fromkeys(self.left.probation.present(self.now_s), "on probation"),
+            **dict.fromkeys(self.left.silence.nodes, "silent"),
+            **dict.fromkeys(drained_nodes(state, self.orders, self.policy), "drained"),
+        }
+        hosts = state.hosts
+        return {node: f"{hosts[node]} is {how}" for node, how in states.items() if node in hosts}
+
     def left_on_drained(self) -> dict[str, int]:
         """Return how many executors still run on each drained node, by host."""
         if self.described is None:
@@ -98,15 +111,16 @@ class Snapshot:
         return executors_left(state, drained_nodes(state, self.orders, self.policy))
 
 
-def preview_document(
-    described: Described, governed: Governed, shared: Mapping[str, SharedMachine]
-) -> dict[str, Any]:
-    """Return as JSON values what would be planned for a state, on which machines are shared."""
+def preview_document(snapshot: Snapshot, governed: Governed) -> dict[str, Any]:
+    """Return as JSON values what would be planned for the state of a snapshot."""
+    described = snapshot.described
+    assert described is not None
     return {
         "version": PREVIEW_VERSION,
         "described_ms": described.moment_ms,
         "fingerprint": described.state.fingerprint(),
-        **_lines(governed, shared),
+        "barred": snapshot.barred(),
+        **_lines(governed, snapshot.left.machines.shared),
     }
 
 

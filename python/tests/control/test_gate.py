@@ -17,7 +17,7 @@ from stormcut.control.decide.decision import Circumstance, Evidence, Ground
 from stormcut.control.gate.change import Change, Initiator, restarted
 from stormcut.control.gate.gate import DWELL_SECONDS
 from stormcut.control.gate.ledger import Ledger
-from stormcut.control.operations import approving, pausing, undo_to
+from stormcut.control.operations import approving, check_goes_back, pausing, undo_to
 from stormcut.control.orders import NO_ORDERS, By, Orders, Override, Undo
 from stormcut.control.policy import Mode, Policy, QuietTime, TopologyRule
 from stormcut.control.ports import Unavailable
@@ -190,6 +190,11 @@ def test_nobody_goes_back_to_a_node_that_has_fallen_silent():
     stage.store.back = {"a": Undo(home)}
     assert stage.round(DWELL_SECONDS) == []
     assert stage.waits()["a"] == "drained"
+    preview = stage.brain.preview("a", profiles["a"], stage.store.back["a"])
+    left = {w.slot.node for w in set(home) - set(stage.state.topologies[0].assignment)}
+    silent = ", ".join(f"h{node[1:]} is silent" for node in sorted(left))
+    with pytest.raises(InvalidInput, match=f"is not sent back: {silent}; nothing overrides"):
+        check_goes_back(preview, "a")
 
 
 def test_what_is_new_starts_where_somebody_is_heard():

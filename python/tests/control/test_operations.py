@@ -24,6 +24,7 @@ from stormcut.model.errors import InvalidInput
 NODES = (Supervisor("id-1", "host1", (6700,)), Supervisor("id-2", "host2", (6700,)))
 WORKERS = (Worker(Slot("id-1", 6700), (1, 2)),)
 HELD = {"topology": "a", "answer": "never", "action": "undo"}
+HELD |= {"workers": [["n1", 1, [1]], ["n2", 1, [2]]], "former": [["n2", 1, [2]], ["n3", 1, [1]]]}
 NOW_S = 1_700_000_000.0
 
 
@@ -123,8 +124,15 @@ def test_all_nodes_are_drained_by_ids_and_hosts_alike():
     [
         ({"withheld": [{**HELD, "guard": "is pinned", "waits_for": "pinned"}]}, "--override"),
         (
-            {"withheld": [{**HELD, "guard": "drained", "waits_for": "drained"}]},
-            "nothing overrides",
+            {"withheld": [{**HELD, "guard": "a node is drained", "waits_for": "drained"}]},
+            "a node is drained; nothing overrides",
+        ),
+        (
+            {
+                "withheld": [{**HELD, "guard": "some node is drained", "waits_for": "drained"}],
+                "barred": {"n1": "h1 is silent", "n2": "h2 is drained", "n3": "h3 is drained"},
+            },
+            "is not sent back: h1 is silent; nothing overrides",
         ),
         (
             {"withheld": [{**HELD, "action": "move", "reason": "h1 is drained"}]},
