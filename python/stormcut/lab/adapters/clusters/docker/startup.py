@@ -36,7 +36,12 @@ from stormcut.lab.adapters.clusters.docker.plan import (
     storm_yaml,
 )
 from stormcut.lab.adapters.clusters.docker.status import effective
-from stormcut.lab.adapters.clusters.local.startup import DaemonDied, Progress, zookeeper_answers
+from stormcut.lab.adapters.clusters.local.startup import (
+    DaemonDied,
+    Progress,
+    last_messages,
+    zookeeper_answers,
+)
 from stormcut.lab.adapters.processes.last_words import of_nimbus
 
 #: What a container's start may take of served time; dozens of nodes share one machine.
@@ -190,12 +195,7 @@ def check_alive(folder: Folder, name: str, container: Running) -> None:
 
 
 def _end_of_logs(logs: Path) -> str:
-    lines = [
-        f"  {line}"
-        for log in logs.glob("*.log")
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:]
-    ]
-    return "\n".join(lines)
+    return "\n".join(f"  {line}" for log in logs.glob("*.log") for line in last_messages(log))
 
 
 def limit(plan: ClusterPlan, running: Mapping[str, Running]) -> dict[str, str]:
