@@ -217,7 +217,7 @@ def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
             what = f"cannot go back to where it ran before: {withheld['reason']}"
             raise InvalidInput(what, topology)
         if withheld["answer"] == "never":
-            what = f"is not sent back: {_barred(preview, withheld) or withheld['guard']}"
+            what = f"is not sent back: {_name_barred(preview, withheld) or withheld['guard']}"
             if withheld["waits_for"] in {guard.key for guard in FIRM}:
                 raise InvalidInput(f"{what}; nothing overrides that", topology)
             raise InvalidInput(f"{what}; to do it all the same: --override REASON", topology)
@@ -229,7 +229,7 @@ def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
         raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
 
 
-def _barred(preview: Mapping[str, Any], line: Mapping[str, Any]) -> str:
+def _name_barred(preview: Mapping[str, Any], line: Mapping[str, Any]) -> str:
     """Return which nodes that a change would use are barred, empty if that is not in its way."""
     if line["waits_for"] != Guard.DRAINED.key:
         return ""

@@ -226,12 +226,12 @@ def _limited(line: dict[str, Any], shared: Mapping[str, SharedMachine]) -> dict[
     """Return a decision with the head-room that shared machines leave where it runs."""
     return {
         **line,
-        "before": _limited_figures(line["before"], line["former"], shared),
-        "after": _limited_figures(line["after"], line["workers"], shared),
+        "before": _limit_figures(line["before"], line["former"], shared),
+        "after": _limit_figures(line["after"], line["workers"], shared),
     }
 
 
-def _limited_figures(
+def _limit_figures(
     figures: dict[str, Any] | None, workers: Sequence[Any], shared: Mapping[str, SharedMachine]
 ) -> dict[str, Any] | None:
     its = {shared[node] for node, *_ in workers if node in shared}

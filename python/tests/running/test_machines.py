@@ -224,7 +224,7 @@ def test_the_head_room_told_is_the_shared_machine_s_and_no_decision_hangs_on_it(
 
 
 def test_before_and_after_of_what_waits_or_would_be_count_the_shared_machine_too():
-    """A plan that waited told 33.8 where the status told 1.0."""
+    """A plan that waited said 33.8 where the status said 1.0."""
     slots = [Slot("n0", 6700), Slot("n1", 6700)]
     running = dealt(topology("t", (4, 4), acker=False), slots)
     profiles = {"t": told(running, machine="boot", used=200.0)}

@@ -39,7 +39,7 @@ from stormcut.lab.adapters.clusters.docker.status import effective
 from stormcut.lab.adapters.clusters.local.startup import (
     DaemonDied,
     Progress,
-    last_messages,
+    read_last_messages,
     zookeeper_answers,
 )
 from stormcut.lab.adapters.processes.last_words import of_nimbus
@@ -195,7 +195,7 @@ def check_alive(folder: Folder, name: str, container: Running) -> None:
 
 
 def _end_of_logs(logs: Path) -> str:
-    return "\n".join(f"  {line}" for log in logs.glob("*.log") for line in last_messages(log))
+    return "\n".join(f"  {line}" for log in logs.glob("*.log") for line in read_last_messages(log))
 
 
 def limit(plan: ClusterPlan, running: Mapping[str, Running]) -> dict[str, str]:

@@ -210,10 +210,10 @@ def check_alive(layout: Layout, name: str, child: subprocess.Popen[bytes]) -> No
         return
     log, output = _messages(layout.log_file(name)), _messages(layout.output_file(name))
     file, lines = (layout.log_file(name), log) if log else (layout.output_file(name), output)
-    text = "\n".join(f"  {line}" for line in _telling(lines))
+    text = "\n".join(f"  {line}" for line in _pick_errors(lines))
     taken = any("Address already in use" in line for line in (*log, *output))
     error = PortTaken if taken else DaemonDied
-    raise error(f"{name} ended with exit code {child.returncode}; the end of {file}:\n{text}")
+    raise error(f"{name} ended with exit code {child.returncode}; last in {file}:\n{text}")
 
 
 def _messages(path: Path) -> list[str]:
@@ -225,12 +225,12 @@ def _messages(path: Path) -> list[str]:
     return [line for line in lines if not line.startswith("\t")]
 
 
-def last_messages(log: Path) -> Sequence[str]:
+def read_last_messages(log: Path) -> Sequence[str]:
     """Return what a log says at last, empty without the file: errors, if there are any."""
-    return _telling(_messages(log))
+    return _pick_errors(_messages(log))
 
 
-def _telling(lines: Sequence[str]) -> Sequence[str]:
+def _pick_errors(lines: Sequence[str]) -> Sequence[str]:
     """Return the last lines, of errors if there are any: other threads log on while one fails."""
     errors = [line for line in lines if "[INFO]" not in line]
     return (errors or lines)[-_SHOWN_LINES:]
