@@ -230,7 +230,7 @@ def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
 
 
 def _name_barred(preview: Mapping[str, Any], line: Mapping[str, Any]) -> str:
-    """Return which nodes that a change would use are barred, empty if that is not in its way."""
+    """Return words for the barred nodes on which a change would start workers, empty without."""
     if line["waits_for"] != Guard.DRAINED.key:
         return ""
     # Brains that are older than this command do not say.

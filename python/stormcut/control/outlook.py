@@ -90,18 +90,14 @@ class Snapshot:
             return []
         return [asdict(each) for each in rollout.progress(self.described.state, self.now_s)]
 
-    def barred(self) -> dict[str, str]:
-        """Return why nothing may start on nodes, by id: which node it is, and in what state."""
+    def describe_barred_nodes(self) -> dict[str, str]:
+        """Return words for each node on which nothing may start, such as "host1 is silent"."""
         if self.described is None:
             return {}
         state = self.described.state
-        states = {
-            **dict.fromkeys(self.left.probation.present(self.now_s), "on probation"),
-            **dict.fromkeys(self.left.silence.nodes, "silent"),
-            **dict.fromkeys(drained_nodes(state, self.orders, self.policy), "drained"),
-        }
+        barred = self.left.bar_nodes(drained_nodes(state, self.orders, self.policy), self.now_s)
         hosts = state.hosts
-        return {node: f"{hosts[node]} is {how}" for node, how in states.items() if node in hosts}
+        return {node: f"{hosts[node]} is {how}" for node, how in barred.items() if node in hosts}
 
     def left_on_drained(self) -> dict[str, int]:
         """Return how many executors still run on each drained node, by host."""
@@ -119,7 +115,7 @@ def preview_document(snapshot: Snapshot, governed: Governed) -> dict[str, Any]:
         "version": PREVIEW_VERSION,
         "described_ms": described.moment_ms,
         "fingerprint": described.state.fingerprint(),
-        "barred": snapshot.barred(),
+        "barred": snapshot.describe_barred_nodes(),
         **_lines(governed, snapshot.left.machines.shared),
     }
 

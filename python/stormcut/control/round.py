@@ -80,6 +80,14 @@ class RoundState:
     memory: Memory = field(default_factory=Memory)
     machines: Machines = field(default_factory=Machines)
 
+    def bar_nodes(self, drained: Iterable[str], now: float) -> dict[str, str]:
+        """Return the nodes on which nothing may start at a moment, and what each is."""
+        return {
+            **dict.fromkeys(self.probation.present(now), "on probation"),
+            **dict.fromkeys(self.silence.nodes, "silent"),
+            **dict.fromkeys(drained, "drained"),
+        }
+
 
 @dataclass(frozen=True)
 class Governed:
@@ -291,7 +299,7 @@ def _context(state: RoundState, given: Inputs) -> RoundContext:
         _restart_prices(given),
         given.rested,
         rollout is not None,
-        barred | state.silence.nodes | set(state.probation.present(now)),
+        state.bar_nodes(barred, now),
         state.losses.nodes(),
         state.silence.topologies,
         given.accounts,

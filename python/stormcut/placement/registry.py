@@ -199,7 +199,7 @@ class Algorithm:
 
     @cached_property
     def option_types(self) -> Mapping[str, Any]:
-        """Types of its options; evaluating annotations takes as long as a small placement."""
+        """Types of its options, evaluated once."""
         return get_type_hints(self.options)
 
     @property

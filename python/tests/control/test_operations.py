@@ -23,8 +23,13 @@ from stormcut.model.errors import InvalidInput
 
 NODES = (Supervisor("id-1", "host1", (6700,)), Supervisor("id-2", "host2", (6700,)))
 WORKERS = (Worker(Slot("id-1", 6700), (1, 2)),)
-HELD = {"topology": "a", "answer": "never", "action": "undo"}
-HELD |= {"workers": [["n1", 1, [1]], ["n2", 1, [2]]], "former": [["n2", 1, [2]], ["n3", 1, [1]]]}
+HELD = {
+    "topology": "a",
+    "answer": "never",
+    "action": "undo",
+    "workers": [["n1", 1, [1]], ["n2", 1, [2]]],
+    "former": [["n2", 1, [2]], ["n3", 1, [1]]],
+}
 NOW_S = 1_700_000_000.0
 
 

@@ -34,5 +34,5 @@ def test_an_error_is_shown_whatever_other_threads_have_logged_since(
     with pytest.raises(DaemonDied) as error:
         check_alive(layout, "nimbus", child)
     first, *lines = str(error.value).splitlines()
-    assert first == f"nimbus ended with exit code 1; last in {file}:"
+    assert first == f"nimbus ended with exit code 1; {file} says:"
     assert [words in line for words, line in zip(shown, lines, strict=True)] == [True] * len(shown)

@@ -99,7 +99,7 @@ def test_who_stays_does_not_move(name):
     assert (verdict.accepts, verdict.reason) == (False, NoMove.STAYS)
 
 
-#: Ever less severe.
+#: From the most severe to none.
 SEVERITIES = (
     Skew("a", 2.0, 1.12),
     Skew("b", 1.5, 1.12),

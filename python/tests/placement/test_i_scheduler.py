@@ -60,7 +60,7 @@ def test_cuts_without_an_optimiser(layout, capacities):
 
 
 def reduced_graphs():
-    """Return each case with an optimum; `full` alone has those that fusing alone solves, too."""
+    """Return each case with its optimum; those that fusing solves by itself are in `full` only."""
     return [
         pytest.param(*case, tasks, value, marks=pytest.mark.full if value == fused else ())
         for case, values in OPTIMUM.items()

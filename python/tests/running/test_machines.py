@@ -30,8 +30,8 @@ from stormcut.running.workload import workload
 RATE = 100.0
 
 
-def told(running, *, cores=2.0, used=120.0, machine="", mbit=(5.0, 3.0)):
-    """A profile in which every worker tells of its machine."""
+def profile_with_machine(running, *, cores=2.0, used=120.0, machine="", mbit=(5.0, 3.0)):
+    """A profile in which every worker reports its machine."""
     profile = profile_of(running, 20.0, lambda s, t: RATE, memory=None)
     workers = tuple(
         WorkerLoad(f"h{w.slot.node[1:]}", w.slot.port, machine, 50.0, cores, used, *mbit)
@@ -44,7 +44,9 @@ def two_nodes(**changes):
     """One topology with a worker on each of two nodes that declare Storm's 400 points."""
     running = dealt(topology("t", (2, 2), acker=False), [Slot("n0", 6700), Slot("n1", 6700)])
     meta = {"stormcut.link.mbit": "100"}
-    return ClusterState(supervisors(2, meta=meta), (running,)), {"t": told(running, **changes)}
+    return ClusterState(supervisors(2, meta=meta), (running,)), {
+        "t": profile_with_machine(running, **changes)
+    }
 
 
 def read(state, profiles, costs=None):
@@ -63,7 +65,7 @@ def test_nobody_has_to_leave_what_several_topologies_are_measured_to_use():
         dealt(topology(name, (2, 2), acker=False), [Slot(f"n{n}", port) for n in (0, 1)])
         for name, port in (("t", 6700), ("u", 6701))
     ]
-    profiles = {each.id: told(each, cores=0.2, used=20.0) for each in both}
+    profiles = {each.id: profile_with_machine(each, cores=0.2, used=20.0) for each in both}
     real = with_real_capacity(ClusterState(supervisors(2), tuple(both)), profiles)
     # Four executors of 20 points, of a machine that has 20.
     assert all(80.0 <= supervisor.cpu_percent < 100.0 for supervisor in real.supervisors)
@@ -72,7 +74,7 @@ def test_nobody_has_to_leave_what_several_topologies_are_measured_to_use():
 def test_a_full_machine_breaks_no_limit_by_what_is_measured_there():
     """Half of it was declared. Only a broken limit could move it: moves for gain are forbidden."""
     running = dealt(topology("t", (4, 4), acker=False), [Slot(f"n{n}", 6700) for n in (0, 1)])
-    profiles = {"t": told(running, cores=0.2, used=20.0)}
+    profiles = {"t": profile_with_machine(running, cores=0.2, used=20.0)}
     never = Policy(Mode.AUTOMATIC, rule=Rule.NEVER)
     stage = Stage(ClusterState(supervisors(3), (running,)), profiles, never)
     for _ in range(60):
@@ -96,7 +98,10 @@ def test_what_is_told_adds_up_to_what_is_used(cores, share):
 def test_an_idle_worker_is_explained_in_whichever_slot_it_runs():
     slots = [Slot("n0", 6700), Slot("n0", 6701), Slot("n1", 6700)]
     running = dealt(topology("t", (2, 2), acker=False), slots)
-    state, profiles = ClusterState(supervisors(2), (running,)), {"t": told(running, used=190.0)}
+    state, profiles = (
+        ClusterState(supervisors(2), (running,)),
+        {"t": profile_with_machine(running, used=190.0)},
+    )
     free, dear = (
         read(state, profiles, replace(SHIPPED, worker_percent=points)) for points in (0.0, 30.0)
     )
@@ -227,7 +232,7 @@ def test_before_and_after_of_what_waits_or_would_be_count_the_shared_machine_too
     """A plan that waited said 33.8 where the status said 1.0."""
     slots = [Slot("n0", 6700), Slot("n1", 6700)]
     running = dealt(topology("t", (4, 4), acker=False), slots)
-    profiles = {"t": told(running, machine="boot", used=200.0)}
+    profiles = {"t": profile_with_machine(running, machine="boot", used=200.0)}
     stage = Stage(ClusterState(supervisors(2), (running,)), profiles, Policy(Mode.ADVISE))
     stage.round()
     outlook = stage.brain.outlook(settled=False)

@@ -213,7 +213,7 @@ def check_alive(layout: Layout, name: str, child: subprocess.Popen[bytes]) -> No
     text = "\n".join(f"  {line}" for line in _pick_errors(lines))
     taken = any("Address already in use" in line for line in (*log, *output))
     error = PortTaken if taken else DaemonDied
-    raise error(f"{name} ended with exit code {child.returncode}; last in {file}:\n{text}")
+    raise error(f"{name} ended with exit code {child.returncode}; {file} says:\n{text}")
 
 
 def _messages(path: Path) -> list[str]:
@@ -226,12 +226,12 @@ def _messages(path: Path) -> list[str]:
 
 
 def read_last_messages(log: Path) -> Sequence[str]:
-    """Return what a log says at last, empty without the file: errors, if there are any."""
+    """Return the last lines of a log, or of its errors; empty without the file."""
     return _pick_errors(_messages(log))
 
 
 def _pick_errors(lines: Sequence[str]) -> Sequence[str]:
-    """Return the last lines, of errors if there are any: other threads log on while one fails."""
+    """Return the last errors, else the last lines: other threads keep logging after an error."""
     errors = [line for line in lines if "[INFO]" not in line]
     return (errors or lines)[-_SHOWN_LINES:]
 
