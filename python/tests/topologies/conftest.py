@@ -3,6 +3,7 @@ import json
 import logging
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -126,14 +127,16 @@ class Whole:
             spec.name: Bench(spec.component_cls, conf, spec.name, context) for spec in self._specs
         }
 
-    def run(self) -> None:
-        """Replay everything, and tick before, as Storm does, and until nothing changes any more."""
+    def run(self) -> list[Counter[int]]:
+        """Replay everything, and tick before, as Storm does, and until nothing changes any more.
+
+        Returns how many tuples were sent in each replay of a source, for all sources.
+        """
         self._tick()
-        for spec in self._specs:
-            while not spec.inputs and (batch := self.benches[spec.name].next()):
-                self._pass_on(spec.name, batch)
+        sent = [self._replay(spec.name) for spec in self._specs if not spec.inputs]
         for _ in self._specs:
             self._tick()
+        return sent
 
     def reports(self) -> list[dict[str, Any]]:
         """Return what the tasks would report."""
@@ -141,6 +144,18 @@ class Whole:
             {"component": name, "answer": json.loads(json.dumps(bench.component.answer()))}
             for name, bench in self.benches.items()
         ]
+
+    def _replay(self, source: str) -> Counter[int]:
+        spout, sent = self.benches[source], Counter[int]()
+        records, emitted = 0, self._emitted()
+        while batch := spout.next():
+            self._pass_on(source, batch)
+            sent[records // len(spout.component._records)] += self._emitted() - emitted
+            records, emitted = records + len(batch), self._emitted()
+        return sent
+
+    def _emitted(self) -> int:
+        return sum(len(bench.emitted) for bench in self.benches.values())
 
     def _tick(self) -> None:
         for spec in self._specs:

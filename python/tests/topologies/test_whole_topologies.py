@@ -38,12 +38,15 @@ def test_the_answer_is_spark_s(
     given = {"replays": REPLAYS, **answer.options}
     given |= {key: request.getfixturevalue(key) for key in SERVERS if key in declared}
     topology = whole(name, **given)
-    topology.run()
+    replays = topology.run()
     sent = answer.sent(data, range(REPLAYS * len(data)))
     expected = answer.expected(spark, sent, options)
     assert expected
     assert answer.given(topology.reports(), options) == expected
     assert all(not bench.failed for bench in topology.benches.values())
+    # A profile of one replay holds for the next.
+    for tuples in replays:
+        assert tuples[1] == pytest.approx(tuples[0], rel=0.01)
 
 
 @pytest.mark.spark

@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 from retail.sources import Reader
 from rig.bolt import CountedBolt
 
+#: Sessions to which a click may still come late: more than begin before it is sent again.
+KEPT_SESSIONS = 1000
+
 
 class Views(Reader):
     """Lets views pass."""
@@ -34,15 +37,23 @@ class Sessions(CountedBolt):
 
     def prepare(self, conf: Mapping[str, Any]) -> None:
         """Start with no sessions."""
-        self._items: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        self._items: dict[int, defaultdict[int, set[int]]] = {}
 
     def handle(self, customer: int, session: int, item: int) -> None:
         """Emit a pair for every other item of the session."""
-        items = self._items[customer, session]
+        items = self._customers(session)[customer]
         if item not in items:
             for other in sorted(items):
                 self.emit([f"{min(item, other)}-{max(item, other)}"])
             items.add(item)
+
+    def _customers(self, session: int) -> defaultdict[int, set[int]]:
+        """Return what each customer looked at in a session; forget the oldest for a new one."""
+        if session not in self._items:
+            if len(self._items) == KEPT_SESSIONS:
+                del self._items[min(self._items)]
+            self._items[session] = defaultdict(set)
+        return self._items[session]
 
 
 class Pairs(CountedBolt):

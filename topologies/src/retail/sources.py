@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retail.events import clicks, reviews, sales
+from retail.events import GAP_S, clicks, reviews, sales
 from rig.bolt import CountedBolt
+from rig.schedule import Departure
 from rig.source import FileSource
 
 
@@ -20,12 +21,18 @@ class Sales(FileSource):
 
 
 class Clicks(FileSource):
-    """Emits clicks."""
+    """Emits clicks; those of a replay come after those of the one before."""
 
     @classmethod
     def records(cls, conf: Mapping[str, Any]) -> Sequence[str]:
         """Return the clicks."""
         return clicks()
+
+    def values(self, record: str, departure: Departure) -> list[Any]:
+        """Return a click at the second of its departure."""
+        # The same sessions in every replay would hold no new pair after the first.
+        customer, item, kind, _ = record.split(",")
+        return [f"{customer},{item},{kind},{departure.ordinal * GAP_S}"]
 
 
 class Reviews(FileSource):
