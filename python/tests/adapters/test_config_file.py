@@ -152,6 +152,11 @@ def test_every_fault_is_told_whatever_others_there_are(folder, chosen):
     ("changes", "fault"),
     [
         ({"mod": "advise"}, "mod: unknown key: did you mean mode?"),
+        (
+            {"policy": {"mode": "advise"}},
+            "mode: unknown key: did you mean mode, outside of policy?",
+        ),
+        ({"cool_down": "1 h"}, "cool_down: unknown key: did you mean policy.cool_down?"),
         ({"policy": {"horizn": 3}}, "policy.horizn: unknown key: did you mean horizon?"),
         ({"mode": "auto"}, "mode: must be 'advise', 'approve' or 'automatic', not 'auto'"),
         ({"policy": {"horizon": "soon"}}, "must be a time such as 10 s, 30 min or 2 h"),

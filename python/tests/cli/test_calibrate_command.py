@@ -63,6 +63,16 @@ def test_json_has_every_prediction(stormcut, bench):
     assert [each["scheduler"] for each in found["predictions"]] == ["cut"]
 
 
+def test_a_topology_is_left_out(stormcut, bench, tmp_path):
+    again = bench.rename(tmp_path / "again")
+    code, _, err = stormcut("calibrate", again, "--except", "bench/linear")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--except bench/linear: no topology of these benches" in err
+    code, _, err = stormcut("calibrate", again, "--except", "again/linear")
+    assert code == 2
+    assert "no steady window" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

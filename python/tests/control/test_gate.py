@@ -197,6 +197,20 @@ def test_nobody_goes_back_to_a_node_that_has_fallen_silent():
         check_goes_back(preview, "a")
 
 
+def test_who_may_not_go_back_hears_which_node_a_rule_excludes():
+    state, profiles = spread("a")
+    home = tuple(sorted(state.topologies[0].assignment))
+    rule = TopologyRule("a", nodes=("h0",))
+    stage = Stage(state, profiles, replace(AUTOMATIC, topologies=(rule,)))
+    assert stage.round() == ["a"]
+    stage.store.back = {"a": Undo(home)}
+    assert stage.round(DWELL_SECONDS) == []
+    preview = stage.brain.preview("a", profiles["a"], stage.store.back["a"])
+    words = "cannot go back to where it ran before: a rule excludes the node of slot h1:6700"
+    with pytest.raises(InvalidInput, match=f"^a: .*{words}"):
+        check_goes_back(preview, "a")
+
+
 def test_what_is_new_starts_where_somebody_is_heard():
     state, profiles = spread("a", "b")
     policy = replace(AUTOMATIC, topologies=(TopologyRule("[ab]", pin=True),))

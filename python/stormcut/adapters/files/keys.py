@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -119,13 +119,31 @@ def _words(model: type[Keys], fault: ErrorDetails) -> str:
     """Return one fault in words: where, what, what would do."""
     where = ".".join(map(str, fault["loc"]))
     if fault["type"] == "extra_forbidden":
-        near = get_close_matches(str(fault["loc"][-1]), _known_keys(model, fault["loc"][:-1]), 1)
-        hint = f": did you mean {near[0]}?" if near else ""
-        return f"{where}: unknown key{hint}"
+        return f"{where}: unknown key{_hint(model, fault['loc'])}"
     if fault["type"] == "model_type":
         return f"{where}: must be a mapping of {', '.join(_known_keys(model, fault['loc']))}"
     given = f", not {fault['input']!r}" if isinstance(fault["input"], str | int | float) else ""
     return f"{where}: {_wanted(fault)}{given if fault['type'] != 'missing' else ''}"
+
+
+def _hint(model: type[Keys], path: tuple[int | str, ...]) -> str:
+    """Return what an unknown key may stand for: its own name elsewhere, or a similar one here."""
+    *section, key = path
+    elsewhere = list(_places_of(model, str(key)))
+    if len(elsewhere) == 1:
+        outside = "" if "." in elsewhere[0] else f", outside of {section[0]}"
+        return f": did you mean {elsewhere[0]}{outside}?"
+    near = get_close_matches(str(key), _known_keys(model, tuple(section)), 1)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def _places_of(model: type[Keys], key: str, within: str = "") -> Iterator[str]:
+    """Yield the paths of a key in a file, list positions left out."""
+    for name, field in model.model_fields.items():
+        if name == key:
+            yield within + name
+        if section := _section(field.annotation):
+            yield from _places_of(section, key, f"{within}{name}.")
 
 
 def _wanted(fault: ErrorDetails) -> str:

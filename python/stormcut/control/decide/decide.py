@@ -84,7 +84,7 @@ class _DecisionState:
         }
         memory.forget_all_but(self._loads)
         self._intended = Intended(state, self._loads, settings.costs, self._allowed)
-        self._earlier = Earlier(question, self._intended.usage)
+        self._earlier = Earlier(question, self._intended.usage, self._allowed)
         self._choices = Choices(
             self._intended, self._earlier, self._loads, misfits, settings.algorithm
         )
@@ -188,18 +188,16 @@ class _DecisionState:
         present = self._intended.workers[topology.id]
         if (stays := self._earlier.stays(topology)) is not None:
             return stays
-        if (undone := self._earlier.undone(topology, present)) and self._may(undone, topology):
+        if (undone := self._earlier.undone(topology, present)) is not None:
             return undone
         if topology.id in self._completions:
             return self._completions[topology.id]
         if not self._runs_whole(topology):
             if not present:
                 return None
-            restored = self._earlier.restored(topology, present)
-            if not restored or not self._may(restored, topology):
-                restored = self._completed(topology, present)
-            self._completions[topology.id] = restored
-            return restored
+            choice = self._earlier.restored(topology, present) or self._completed(topology, present)
+            self._completions[topology.id] = choice
+            return choice
         if not {worker.slot for worker in present} <= self._state.slots:
             return self._earlier.outlived(topology.id, present)
         if self._loads[topology.id].measured:
@@ -216,9 +214,6 @@ class _DecisionState:
         measured = self._loads[topology.id].measured
         ground = Ground.MEASURED if measured else Ground.DECLARED
         return Choice(Action.PLACE, Circumstance.LOST, ground, workers)
-
-    def _may(self, choice: Choice, topology: RunningTopology) -> bool:
-        return self._allowed.has(topology.id, choice.workers or ())
 
     def _spread(self, topology: RunningTopology) -> bool:
         """Place a topology that was never measured as Storm would; return whether that is done."""

@@ -292,6 +292,7 @@ class Obstacle(Enum):
     SLOT_GONE = "slot gone"
     SLOT_TAKEN = "slot taken"
     DRAINED = "drained"
+    EXCLUDED = "excluded"
 
 
 @dataclass(frozen=True)

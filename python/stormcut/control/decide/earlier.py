@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from stormcut.control.decide.allowed import Allowed
 from stormcut.control.decide.decision import (
     KEPT,
     Action,
@@ -29,10 +30,11 @@ _REASONS = {By.PERSON: Circumstance.UNDONE, By.CONTROLLER: Circumstance.TAKEN_BA
 class Earlier:
     """The last plan and the orders to go back, in view of what runs and who uses which slots."""
 
-    def __init__(self, question: Question, usage: Usage) -> None:
+    def __init__(self, question: Question, usage: Usage, allowed: Allowed) -> None:
         last_plan = question.last_plan
         self._state = question.state
         self._usage = usage
+        self._allowed = allowed
         self._planned = {p.topology: p for p in last_plan.topologies} if last_plan else {}
         self._undos = question.undos
         self._staying = question.staying
@@ -70,6 +72,8 @@ class Earlier:
             return self._name(Obstacle.SLOT_GONE, gone)
         if taken := slots & self._usage.taken(topology.id):
             return self._name(Obstacle.SLOT_TAKEN, taken)
+        if excluded := {w.slot for w in workers if not self._allowed.has(topology.id, (w,))}:
+            return self._name(Obstacle.EXCLUDED, excluded)
         return None
 
     def _name(self, obstacle: Obstacle, slots: Collection[Slot]) -> InTheWay:

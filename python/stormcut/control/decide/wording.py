@@ -226,6 +226,7 @@ def _in_the_way(obstruction: InTheWay) -> str:
         Obstacle.SLOT_GONE: f"no supervisor offers {slot} now",
         Obstacle.SLOT_TAKEN: f"{slot} is another topology's now",
         Obstacle.DRAINED: f"the node of {slot} is drained",
+        Obstacle.EXCLUDED: f"a rule excludes the node of {slot}",
     }[obstruction.obstacle]
 
 

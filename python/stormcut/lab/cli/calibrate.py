@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,19 @@ from stormcut.report.tables import markdown
     metavar="NAME,...",
     help="Fit to the runs of these alone; all are predicted. Left out: to all runs.",
 )
+@click.option(
+    "--except",
+    "left_out",
+    metavar="BENCH/TOPOLOGY,...",
+    help="Leave out a topology of a bench, such as one that was profiled under other records.",
+)
 @click.option("--output", type=OutputFile(), help="Costs file, for `import cluster` and `brain`.")
 @click.option("--page", type=OutputFile(), help="Markdown page of both tables.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def calibrate(
     benches: tuple[Path, ...],
     schedulers: str | None,
+    left_out: str | None,
     output: Path | None,
     page: Path | None,
     as_json: bool,
@@ -57,8 +64,8 @@ def calibrate(
     Example:
       stormcut calibrate bench-network bench-cpu --schedulers even --output costs.json
     """
-    journals = [FileJournal(folder) for folder in benches]
-    wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
+    journals = _without([FileJournal(folder) for folder in benches], _names(left_out or ""))
+    wanted = None if schedulers is None else _names(schedulers)
     source = output.name if output else "this fit"
     fitted = fit(observed(journals, wanted), source)
     predictions = {
@@ -84,6 +91,21 @@ def calibrate(
         write_text(page, markdown(sections(fitted, predictions, said)))
 
 
+def _names(given: str) -> list[str]:
+    return [name for each in given.split(",") if (name := each.strip())]
+
+
+def _without(journals: Sequence[FileJournal], left_out: Sequence[str]) -> Sequence[FileJournal]:
+    """Return journals without some topologies, each given as BENCH/TOPOLOGY."""
+    known = {f"{each.folder.stem}/{name}" for each in journals for name in each.run.topologies}
+    if strange := sorted(set(left_out) - known):
+        raise InvalidInput("no topology of these benches", f"--except {strange[0]}")
+    for each in journals:
+        kept = [t for t in each.run.topologies if f"{each.folder.stem}/{t}" not in left_out]
+        each.run = replace(each.run, topologies=tuple(kept))
+    return journals
+
+
 def observed(
     journals: Sequence[FileJournal], schedulers: Sequence[str] | None
 ) -> list[ObservedWindow]:
@@ -99,7 +121,9 @@ def observed(
         before = len(windows)
         for cell in journal.measurements():
             where = cell.cell.topology, cell.cell.scheduler
-            if cell.unsteady or (schedulers is not None and where[1] not in schedulers):
+            if where[0] not in journal.run.topologies or cell.unsteady:
+                continue
+            if schedulers is not None and where[1] not in schedulers:
                 continue
             if (kept := journal.solution(*where)) and cell.node_sent_mbit_s:
                 windows.append(
