@@ -18,7 +18,11 @@ from stormcut.arrays import Floats, Ints
 from stormcut.model.cluster import RunningExecutor
 from stormcut.model.problem import MeasuredPair, Stream
 from stormcut.model.profile import TaskTraffic
+from stormcut.objective.anchoring import ACKER
 
+#: The id by which ackers know an anchored tuple: two numbers, of which every link's framing has
+#: room. What goes to ackers and comes from them has none, so it counts as so much smaller.
+MESSAGE_ID_BYTES = 16
 #: Pairs of executors of two components that are made up where each source is to send alike.
 MAX_EVENED = 20_000
 
@@ -194,15 +198,27 @@ def pair_table(
     known = np.bincount(pair, sized, len(keys))
     content = np.bincount(pair, sized * size[between], len(keys))
     sizes = [len(of) for of in by_component.values()]
+    one, other = keys // max(count, 1), keys % max(count, 1)
+    is_acker = np.array([name == ACKER for name, _ in executors], dtype=bool)
     return PairTable(
         executors,
         np.repeat(np.arange(len(sizes)), sizes),
         tuple(by_component),
-        keys // max(count, 1),
-        keys % max(count, 1),
+        one,
+        other,
         np.bincount(pair, rate[between], len(keys)).astype(np.float64),
-        _means(content, known),
+        size_without_id(_means(content, known), is_acker[one] | is_acker[other]),
     )
+
+
+def size_without_id(size: Floats, is_ack: npt.NDArray[np.bool_]) -> Floats:
+    """Return sizes of tuples in bytes, those of acks less the id that they do not have.
+
+    A size of 0, which stands for an unknown one, stays so, and no other becomes it.
+    """
+    less = np.maximum(size - MESSAGE_ID_BYTES, 1.0)
+    result: Floats = np.where(is_ack & (size > 0), less, size)
+    return result
 
 
 def _means(sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Floats:

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bench_runs import PLACED, REFUSED, RUN, measured
 from brain_clusters import profile_of
@@ -18,6 +19,8 @@ from stormcut.lab.experiment.bench.contest import Host, place, reachable
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Link
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
+from stormcut.placement.solve import solve
 
 RUNNING = RunningTopology(
     "linear-1-1700000000",
@@ -197,10 +200,37 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, what: str) -> None
 def test_run_json_of_another_version_is_refused(tmp_path: Path) -> None:
     FileJournal.open(tmp_path, RUN)
     path = tmp_path / "run.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 2}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 3}))
     with pytest.raises(InvalidInput) as error:
         FileJournal(tmp_path)
-    assert str(error.value) == f"{path}: version: must be 1: another stormcut wrote this, not 2"
+    what = "version: must be 1 or 2: another stormcut wrote this, not 3"
+    assert str(error.value) == f"{path}: {what}"
+
+
+def test_acks_of_older_benches_lose_the_id_that_they_never_had(tmp_path: Path) -> None:
+    pairs = (
+        MeasuredPair(("a", 0), ("__acker", 0), 5.0, 21.0),
+        MeasuredPair(("__acker", 0), ("a", 0), 5.0, 13.0),
+        MeasuredPair(("a", 0), ("__acker", 1), 5.0, None),
+        MeasuredPair(("a", 0), ("b", 0), 5.0, 21.0),
+    )
+    none = np.zeros(2)
+    components = tuple(Component(name, "bolt", 2, none, none) for name in ("__acker", "a", "b"))
+    problem = Problem((Node("n", (1,)),), (Topology("linear", components, measured=pairs),))
+    FileJournal.open(tmp_path, RUN).add_solution("linear", "even", problem, solve(problem, "even"))
+
+    def sizes() -> list[float | None]:
+        found = FileJournal(tmp_path).problem("linear")
+        assert found is not None
+        return [pair.bytes_per_tuple for pair in found.topologies[0].measured]
+
+    assert sizes() == [21.0, 13.0, None, 21.0]
+    path = tmp_path / "run.json"
+    older = json.loads(path.read_text())
+    path.write_text(json.dumps({**older, "version": 1}))
+    assert sizes() == [5.0, 1.0, None, 21.0]
+    with pytest.raises(InvalidInput, match="an older stormcut began; choose another folder"):
+        FileJournal.open(tmp_path, RUN)
 
 
 def test_folders_that_are_no_bench(tmp_path: Path) -> None:

@@ -9,15 +9,18 @@ from hypothesis import strategies as st
 from stormcut.model.cluster import RunningExecutor
 from stormcut.model.problem import Stream
 from stormcut.model.profile import TaskTraffic
-from stormcut.running.measured_pairs import pair_table
+from stormcut.objective.anchoring import ACKER
+from stormcut.running.measured_pairs import MESSAGE_ID_BYTES, pair_table
 
 #: Two executors with two tasks each, one with one, and a component without traffic.
 EXECUTORS = {
     "a": [RunningExecutor(1, 2, "a"), RunningExecutor(3, 4, "a")],
     "b": [RunningExecutor(5, 5, "b")],
     "c": [RunningExecutor(6, 6, "c")],
+    ACKER: [RunningExecutor(7, 7, ACKER)],
 }
 OWNER = {1: ("a", 0), 2: ("a", 0), 3: ("a", 1), 4: ("a", 1), 5: ("b", 0), 6: ("c", 0)}
+OWNER[7] = (ACKER, 0)
 tasks = st.integers(1, 8)
 rows = st.lists(
     st.builds(
@@ -25,7 +28,7 @@ rows = st.lists(
         tasks,
         tasks,
         st.just(0.0) | st.floats(0.001, 1e6),
-        st.none() | st.floats(1.0, 1e4),
+        st.none() | st.floats(20.0, 1e4),
     ),
     max_size=12,
 )
@@ -39,13 +42,15 @@ def recounted(traffic):
             for key in ((one, other), (one[0], other[0])):
                 rates[key] += row.tuples_per_second
                 if row.bytes_per_tuple:
+                    own = row.bytes_per_tuple - MESSAGE_ID_BYTES * (ACKER in (one[0], other[0]))
                     sized[key] += row.tuples_per_second
-                    contents[key] += row.tuples_per_second * row.bytes_per_tuple
+                    contents[key] += row.tuples_per_second * own
     return rates, {key: contents[key] / sized[key] if sized[key] else None for key in rates}
 
 
 @given(rows, st.sets(st.sampled_from([("a", "b"), ("b", "c"), ("a", "a")])))
 @example([TaskTraffic(1, 5, 0.5, 100.0), TaskTraffic(1, 6, 0.5, None)], set())
+@example([TaskTraffic(1, 7, 2.0, 21.0), TaskTraffic(7, 1, 1.0, 100.0)], set())
 @example([TaskTraffic(5, 8, 1.0, None), TaskTraffic(8, 5, 1.0, None)], set())
 def test_rates_and_sizes_are_those_of_the_rows(traffic, without):
     rates, sizes = recounted(traffic)
@@ -69,3 +74,9 @@ def test_rates_and_sizes_are_those_of_the_rows(traffic, without):
     for name in EXECUTORS:
         own = sum(r for (_, to), r in rates.items() if isinstance(to, str) and to == name)
         assert received.get(name, 0.0) == pytest.approx(own)
+
+
+def test_the_size_of_an_ack_is_never_nothing():
+    table = pair_table([TaskTraffic(7, 1, 1.0, 13.0), TaskTraffic(1, 7, 1.0, None)], EXECUTORS)
+    sizes = {pair.source[0]: pair.bytes_per_tuple for pair in table.pairs(set())}
+    assert sizes == {ACKER: 1.0, "a": None}

@@ -12,6 +12,8 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from stormcut.adapters.files.json_document import (
     JsonValue,
     optional,
@@ -23,10 +25,13 @@ from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.lab.experiment.bench.cells import BenchRun, Cell, Measurement, Placed, Start
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
-from stormcut.model.problem import Problem
+from stormcut.model.problem import MeasuredPair, Problem
+from stormcut.objective.anchoring import ACKER
 from stormcut.placement.solve import Solution
+from stormcut.running.measured_pairs import size_without_id
 
-VERSION = 1
+#: Problems of benches of the first have sizes of acks as if these had ids (`size_without_id`).
+WITH_ACK_IDS, VERSION = 1, 2
 #: Facts that may be others when a bench is resumed; the first ones are kept.
 PASSING_FACTS = frozenset({"command", "commit", "day"})
 MAX_REPETITIONS = 10_000
@@ -67,7 +72,7 @@ class FileJournal:
             self._unpacked = tempfile.TemporaryDirectory(prefix="stormcut-bench-")
             self._files = Path(self._unpacked.name)
             _unpack(folder, self._files)
-        self.run = _read_run(self._files, folder)
+        self.run, self._version = _read_run(self._files, folder)
         self.notes: tuple[str, ...] = ()
         self._placements = {
             (each.topology, each.scheduler): each for each in self._read(_PLACEMENTS, _placed)
@@ -163,7 +168,10 @@ class FileJournal:
     def problem(self, topology: str) -> Problem | None:
         """Return what was to be placed, None if an older bench did not keep it."""
         where = self._problem_path(topology)
-        return read_problem(where) if where.exists() else None
+        if not where.exists():
+            return None
+        problem = read_problem(where)
+        return _without_ack_ids(problem) if self._version == WITH_ACK_IDS else problem
 
     def _problem_path(self, topology: str) -> Path:
         return self._files / _PROBLEMS / f"{topology}.json"
@@ -175,6 +183,9 @@ class FileJournal:
     def _go_on(self, run: BenchRun) -> None:
         run = _as_read(run)
         _refuse_other(self.folder, self.run, run)
+        if self._version != VERSION:
+            what = "holds a bench that an older stormcut began; choose another folder"
+            raise InvalidInput(what, str(self.folder))
         passing = {k: v for k, v in self.run.facts.items() if k in PASSING_FACTS}
         self.run = replace(run, facts={**run.facts, **passing})
         _write_run(self.folder / _RUN, self.run)
@@ -196,6 +207,21 @@ class FileJournal:
                 yield read(value)
             except InvalidInput as error:
                 raise InvalidInput(str(error), where) from None
+
+
+def _without_ack_ids(problem: Problem) -> Problem:
+    """Return a problem with the sizes of acks as they are measured today."""
+
+    def sized(pair: MeasuredPair) -> MeasuredPair:
+        is_ack = ACKER in (pair.source[0], pair.target[0])
+        size = size_without_id(np.array(pair.bytes_per_tuple or 0.0), np.array(is_ack))
+        return pair._replace(bytes_per_tuple=float(size) or None)
+
+    topologies = tuple(
+        replace(topology, measured=tuple(map(sized, topology.measured)))
+        for topology in problem.topologies
+    )
+    return replace(problem, topologies=topologies)
 
 
 def _unpack(archive: Path, folder: Path) -> None:
@@ -299,20 +325,27 @@ def _write_run(path: Path, run: BenchRun) -> None:
     write_text(path, json.dumps(_run_document(run), indent=2) + "\n")
 
 
-def _read_run(files: Path, folder: Path) -> BenchRun:
+def _read_run(files: Path, folder: Path) -> tuple[BenchRun, int]:
     if not (files / _RUN).exists():
         raise InvalidInput(f"holds no bench: there is no {_RUN}", str(folder))
     where = str(folder / _RUN)
     value = parse_json(_content(files / _RUN), where)
     try:
-        return _run(value)
+        version = _run_version(value)
+        return _run(value), version
     except InvalidInput as error:
         raise InvalidInput(str(error), where) from None
 
 
+def _run_version(value: JsonValue) -> int:
+    """Return the version of a run; of another one, all else may be unknown."""
+    stated = value.members().get("version")
+    if stated is not None and stated.raw not in (WITH_ACK_IDS, VERSION):
+        stated.mismatch(f"{WITH_ACK_IDS} or {VERSION}: another stormcut wrote this")
+    return WITH_ACK_IDS if stated is not None and stated.raw == WITH_ACK_IDS else VERSION
+
+
 def _run(value: JsonValue) -> BenchRun:
-    if "version" in value.members() and value.members()["version"].raw != VERSION:
-        value.members()["version"].mismatch(f"{VERSION}: another stormcut wrote this")
     keys = value.keys(("version", *_names(BenchRun)))
     return BenchRun(
         setting=keys["setting"].name(),
