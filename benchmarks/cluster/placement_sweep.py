@@ -211,8 +211,10 @@ def collected(folders: Iterable[Path]) -> list[Tried]:
 
 def predictions(folder: Path) -> dict[str, float]:
     """Return what today's model says of each scheduler's placement, in tuples/s."""
-    (topology,), problems = FileJournal(folder).run.topologies, folder / "problems"
-    problem = read_problem(problems / f"{topology}.json")
+    journal, problems = FileJournal(folder), folder / "problems"
+    (topology,) = journal.run.topologies
+    problem = journal.problem(topology)
+    assert problem is not None
     files = {name: problems / f"{topology}-{name}.placement.json" for name in chosen_nodes(folder)}
     return {
         name: predicted(problem, read_placement(file, problem).placement)
