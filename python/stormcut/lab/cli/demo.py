@@ -44,8 +44,9 @@ OPTIONS: Mapping[str, object] = {
     "keys": 6,
     "local.share": 0.9,
     "payload": 2000,
-    # Workers that need not be fast take half the CPU time to start.
+    # Workers that need not be fast take half the CPU time to start, and less to wait for tuples.
     "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+    "topology.disruptor.batch.timeout.millis": 3,
 }
 #: The third step is served by any placement on limited links, the last by a good one alone.
 LIMITED = Load((200, 200, 400, 800, 1400), 15.0, 200.0)
