@@ -20,8 +20,8 @@ from stormcut.model.problem import MeasuredPair, Stream
 from stormcut.model.profile import TaskTraffic
 from stormcut.objective.anchoring import ACKER
 
-#: The id by which ackers know an anchored tuple: two numbers, of which every link's framing has
-#: room. What goes to ackers and comes from them has none, so it counts as so much smaller.
+#: The id by which ackers know an anchored tuple. `link_bytes_per_tuple` includes it, though tuples
+#: to and from ackers have none: these count as that much smaller.
 MESSAGE_ID_BYTES = 16
 #: Pairs of executors of two components that are made up where each source is to send alike.
 MAX_EVENED = 20_000
@@ -200,6 +200,8 @@ def pair_table(
     sizes = [len(of) for of in by_component.values()]
     one, other = keys // max(count, 1), keys % max(count, 1)
     is_acker = np.array([name == ACKER for name, _ in executors], dtype=bool)
+    mean = _means(content, known)
+    is_sized_ack = (mean > 0) & (is_acker[one] | is_acker[other])
     return PairTable(
         executors,
         np.repeat(np.arange(len(sizes)), sizes),
@@ -207,17 +209,13 @@ def pair_table(
         one,
         other,
         np.bincount(pair, rate[between], len(keys)).astype(np.float64),
-        size_without_id(_means(content, known), is_acker[one] | is_acker[other]),
+        np.where(is_sized_ack, size_without_id(mean), mean),
     )
 
 
-def size_without_id(size: Floats, is_ack: npt.NDArray[np.bool_]) -> Floats:
-    """Return sizes of tuples in bytes, those of acks less the id that they do not have.
-
-    A size of 0, which stands for an unknown one, stays so, and no other becomes it.
-    """
-    less = np.maximum(size - MESSAGE_ID_BYTES, 1.0)
-    result: Floats = np.where(is_ack & (size > 0), less, size)
+def size_without_id(size: Floats | float) -> Floats:
+    """Return sizes of acks less the id that they do not have; 0 would be an unknown size."""
+    result: Floats = np.maximum(size - MESSAGE_ID_BYTES, 1.0)
     return result
 
 

@@ -12,8 +12,6 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from stormcut.adapters.files.json_document import (
     JsonValue,
     optional,
@@ -30,7 +28,7 @@ from stormcut.objective.anchoring import ACKER
 from stormcut.placement.solve import Solution
 from stormcut.running.measured_pairs import size_without_id
 
-#: Problems of benches of the first have sizes of acks as if these had ids (`size_without_id`).
+#: In benches of the first version, sizes of acks include an id that they do not carry.
 WITH_ACK_IDS, VERSION = 1, 2
 #: Facts that may be others when a bench is resumed; the first ones are kept.
 PASSING_FACTS = frozenset({"command", "commit", "day"})
@@ -213,9 +211,9 @@ def _without_ack_ids(problem: Problem) -> Problem:
     """Return a problem with the sizes of acks as they are measured today."""
 
     def sized(pair: MeasuredPair) -> MeasuredPair:
-        is_ack = ACKER in (pair.source[0], pair.target[0])
-        size = size_without_id(np.array(pair.bytes_per_tuple or 0.0), np.array(is_ack))
-        return pair._replace(bytes_per_tuple=float(size) or None)
+        if pair.bytes_per_tuple is None or ACKER not in (pair.source[0], pair.target[0]):
+            return pair
+        return pair._replace(bytes_per_tuple=float(size_without_id(pair.bytes_per_tuple)))
 
     topologies = tuple(
         replace(topology, measured=tuple(map(sized, topology.measured)))

@@ -256,8 +256,8 @@ def _averages(
     return means
 
 
-def _clicks_go_on(data: Sequence[str], ordinals: Sequence[int]) -> list[str]:
-    """Return clicks at equal distances in time, whatever the replay."""
+def _continue_clicks(data: Sequence[str], ordinals: Sequence[int]) -> list[str]:
+    """Return clicks at equal distances in time, replays one after another."""
     gap = int(data[1].rsplit(",", 1)[1])
     fields = [click.rsplit(",", 1)[0] for click in data]
     return [f"{fields[ordinal % len(data)]},{ordinal * gap}" for ordinal in ordinals]
@@ -385,7 +385,7 @@ def _one_task(spark: SparkSession, records: Sequence[str], options: Options) -> 
 #: Topologies whose answer can be checked; of the others every tuple is accounted for.
 ANSWERS: Mapping[str, Answer] = {
     "bigbench_diamond": Answer("top", _the_one, _moved),
-    "bigbench_linear": Answer("pairs", _sum_counts, _pairs, sent=_clicks_go_on),
+    "bigbench_linear": Answer("pairs", _sum_counts, _pairs, sent=_continue_clicks),
     "bigbench_star": Answer("revenue", _sum_counts, _revenue),
     "communication": Answer("double_{bolts}", sum, _communication),
     "finance": Answer("sink", _sum_lists, _model_driven(2, parse=3, file=3, blob=1, pi=1, table=2)),
